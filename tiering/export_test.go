@@ -22,3 +22,10 @@ func AskedOf(r *Request, answer lookup.Result) int { return r.scan.counts[answer
 // LookedUp returns how many blocks the last scan looked up in the primary, rather than
 // remembered.
 func LookedUp(r *Request) int { return r.scan.lookedUp }
+
+// Open reports whether block i of a job has not been reported.
+func Open(j *Job, i int) bool {
+	j.m.mu.Lock()
+	defer j.m.mu.Unlock()
+	return j.open[i]
+}

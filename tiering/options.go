@@ -34,9 +34,11 @@ type Options struct {
 	// Secondaries are the tiers behind it, in the order in which they are asked.
 	// Default none.
 	Secondaries []Secondary
-	// Policy decides between waiting and recomputing. Default
-	// policy.Deadline{}, which bounds every wait and cuts nothing. A policy
-	// without a deadline waits as long as it says.
+	// Policy decides between waiting and recomputing. Default policy.Deadline{},
+	// which bounds every wait and cuts nothing; a policy of package policy that
+	// bounds no wait gets that added, see policy.Bounded. To wait without a bound
+	// say policy.Always{}, or policy.NoLimit. A policy of your own waits as long
+	// as it says.
 	Policy policy.Policy
 	// Clock is where time is read. Default the real clock.
 	Clock clock.Clock
@@ -67,9 +69,7 @@ type PrimaryOptions struct {
 // withDefaults returns a copy with every default filled in.
 func (o Options) withDefaults() Options {
 	o.Secondaries = append([]Secondary(nil), o.Secondaries...)
-	if o.Policy == nil {
-		o.Policy = policy.Deadline{}
-	}
+	o.Policy = policy.Bounded(o.Policy)
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
