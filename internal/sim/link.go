@@ -1,0 +1,26 @@
+package sim
+
+import "time"
+
+// link carries one transfer after the other at a constant bandwidth.
+type link struct {
+	agenda    *agenda
+	bandwidth int // bytes a second
+	free      time.Duration
+	busy      time.Duration
+	bytes     int
+}
+
+// carry transfers so many bytes after all that was given to the link before, and then
+// calls done.
+func (l *link) carry(bytes int, done func()) {
+	took := transferTime(bytes, l.bandwidth)
+	l.free = max(l.free, l.agenda.clock.now) + took
+	l.busy += took
+	l.bytes += bytes
+	l.agenda.plan(l.free, done)
+}
+
+func transferTime(bytes, bandwidth int) time.Duration {
+	return time.Duration(float64(bytes) / float64(bandwidth) * float64(time.Second))
+}
