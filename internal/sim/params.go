@@ -93,7 +93,7 @@ func base() Params {
 	return Params{
 		BytesPerToken:  131072,
 		PrefillTokens:  15000,
-		StepTokens:     2048,
+		StepTokens:     512,
 		DecodeStep:     15 * time.Millisecond,
 		MaxRunning:     128,
 		DeviceBlocks:   48 * blocksPerGiB, // an 80 GB device less weights and activations
