@@ -2,7 +2,9 @@ package tiering_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/require"
@@ -95,6 +97,41 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
+// BenchmarkPlanRatio is BenchmarkPlan/hit over BenchmarkMapFloor of the same n: both in
+// turn in one process, and the median of the ratios, which is what holds on a machine
+// whose speed drifts.
+func BenchmarkPlanRatio(b *testing.B) {
+	for _, n := range sizes {
+		keys := benchKeys(n)
+		b.Run(fmt.Sprintf("hit/%d", n), func(b *testing.B) {
+			floor := make(map[lookup.Key]uint32, n)
+			for i, k := range keys {
+				floor[k] = uint32(i)
+			}
+			m := filled(b, keys, 1)
+			r := m.Begin(tiering.RequestOptions{})
+			defer r.End()
+			q := ask(keys...)
+			var ratios []float64
+			var sum uint32
+			for b.Loop() {
+				start := time.Now()
+				for i := range keys {
+					sum += floor[keys[i]]
+				}
+				middle := time.Now()
+				if err := r.Plan(q).Claim.Release(); err != nil {
+					b.Fatal(err)
+				}
+				ratios = append(ratios, float64(time.Since(middle))/float64(middle.Sub(start)))
+			}
+			slices.Sort(ratios)
+			b.ReportMetric(ratios[len(ratios)/2], "ratio")
+			_ = sum
+		})
+	}
+}
+
 // BenchmarkReplan asks again about a prompt whose last 64 blocks, or last one, are
 // pending: with nothing changed at all, and with something changed elsewhere.
 func BenchmarkReplan(b *testing.B) {
@@ -132,15 +169,17 @@ func BenchmarkReplan(b *testing.B) {
 	}
 }
 
-// BenchmarkStore replaces the oldest 64 of n blocks: reserve, evict, complete.
+// BenchmarkStore replaces the oldest 64 of n blocks, each time by a request of its own:
+// reserve, evict, complete, and make newest at the end.
 func BenchmarkStore(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("evict/%d", n), func(b *testing.B) {
 			keys := benchKeys(n)
 			m := filled(b, keys, 0)
-			r := m.Begin(tiering.RequestOptions{})
-			defer r.End()
-			batch := make([]lookup.Key, 64)
+			batch, ends := make([]lookup.Key, 64), make([]int, 64)
+			for i := range ends {
+				ends[i] = (i + 1) * perBlock
+			}
 			next := uint64(0)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -148,13 +187,15 @@ func BenchmarkStore(b *testing.B) {
 					next++
 					batch[i] = lookup.KeyFrom64(next*0x9e3779b97f4a7c15, 0)
 				}
-				j, err := r.Store(batch, nil)
+				r := m.Begin(tiering.RequestOptions{})
+				j, err := r.Store(batch, ends)
 				if err != nil {
 					b.Fatal(err)
 				}
 				if err := j.Finish(nil); err != nil {
 					b.Fatal(err)
 				}
+				r.End()
 			}
 			perKey(b, len(batch))
 		})

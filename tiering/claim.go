@@ -202,14 +202,10 @@ func (r *Request) releasePlan() {
 		return
 	}
 	p := r.m.pool
-	for _, b := range k.carried {
-		p.Release(b)
-	}
+	p.ReleaseAll(k.carried)
 	if s := &r.scan; k.inScan {
 		for g := range s.memos {
-			for _, b := range s.memos[g].ids[s.lo[g]:s.hi[g]] {
-				p.Release(b)
-			}
+			p.ReleaseAll(s.memos[g].ids[s.lo[g]:s.hi[g]])
 		}
 		for _, t := range s.tails {
 			p.Release(t.block)
@@ -310,8 +306,6 @@ func (c *claimSet) unlink() {
 
 // free gives the blocks back.
 func (c *claimSet) free() {
-	for _, b := range c.blocks {
-		c.m.pool.Release(b)
-	}
+	c.m.pool.ReleaseAll(c.blocks)
 	c.blocks = nil
 }

@@ -43,6 +43,7 @@ func (r *Request) noteLoaded() {
 	for g := range s.memos {
 		memo, keys := &s.memos[g], s.query.Keys[g]
 		for _, part := range memo.unnoted(keys, s.lo[g], s.hi[g]) {
+			r.used = slices.Grow(r.used, max(0, part.hi-part.lo))
 			for i := part.lo; i < part.hi; i++ {
 				index := memo.base + i
 				r.addUsed(used{

@@ -33,22 +33,77 @@ func (p *Pool) Release(s Slot) {
 	p.becameEvictable(s)
 }
 
+// ReleaseAll takes a claim back from each of slots.
+func (p *Pool) ReleaseAll(slots []Slot) {
+	evictable := 0
+	for _, s := range slots {
+		b := &p.blocks[s]
+		if b.word > 1 {
+			b.word--
+			continue
+		}
+		if b.state != Ready || b.flags&flagParked != 0 {
+			p.Release(s)
+			continue
+		}
+		b.word = 0
+		evictable++
+	}
+	p.counts.Evictable += evictable
+}
+
+// lookahead is how many keys ClaimLeading hashes and looks for in the table before it
+// touches the first block: their places in memory are far apart, and fetched at the
+// same time they cost little more than one.
+const lookahead = 32
+
 // ClaimLeading claims the slots of the leading keys that are Ready and writes down
 // which they are: ids[i] the slot and marks[i] its Mark for keys[i]. It returns how
 // many.
 func (p *Pool) ClaimLeading(keys []lookup.Key, ids []Slot, marks []uint32) int {
+	var tags [lookahead]uint32
+	var heads [lookahead]uint64
+	for done := 0; done < len(keys); {
+		n := min(lookahead, len(keys)-done)
+		for i := range n {
+			tags[i] = p.table.tag(&keys[done+i])
+			heads[i] = p.table.entries[p.table.home(tags[i])]
+		}
+		claimed := p.claimFound(keys[done:done+n], &tags, &heads, ids[done:done+n], marks[done:done+n])
+		done += claimed
+		if claimed < n {
+			return done
+		}
+	}
+	return len(keys)
+}
+
+// claimFound is ClaimLeading for keys of which the tags, and the entries at their home,
+// are known.
+func (p *Pool) claimFound(keys []lookup.Key, tags *[lookahead]uint32, heads *[lookahead]uint64, ids []Slot, marks []uint32) int {
+	evictable := 0
 	for i := range keys {
-		key := &keys[i]
-		s, ok := p.find(key, p.table.tag(key))
-		if !ok {
-			return i
+		// Most keys are found at their home.
+		s := Slot(uint32(heads[i]) - 1)
+		if uint32(heads[i]>>32) != tags[i] || heads[i] == 0 || !p.blocks[s].holds(&keys[i]) {
+			var ok bool
+			if s, ok = p.find(&keys[i], tags[i]); !ok {
+				p.counts.Evictable -= evictable
+				return i
+			}
 		}
 		b := &p.blocks[s]
-		if b.state != Ready || !p.Claim(s) {
+		if b.state != Ready || b.word == MaxClaims {
+			p.counts.Evictable -= evictable
 			return i
 		}
+		if b.word == 0 {
+			evictable++
+		}
+		b.word++
 		ids[i], marks[i] = s, Mark(b.gen, true)
 	}
+	p.counts.Evictable -= evictable
 	return len(keys)
 }
 

@@ -106,8 +106,13 @@ func play(t *testing.T, size int, script []byte) {
 				e.claims++
 			}
 		case 5:
-			if e != nil && e.claims > 0 {
+			switch {
+			case e == nil || e.claims == 0:
+			case op < 128:
 				p.Release(e.slot)
+				e.claims--
+			default:
+				p.ReleaseAll([]Slot{e.slot})
 				e.claims--
 			}
 		case 6:
@@ -135,7 +140,7 @@ func play(t *testing.T, size int, script []byte) {
 					p.Commit(old.slot)
 				}
 				for ; old.claims > 0; old.claims-- {
-					p.Release(old.slot)
+					p.ReleaseAll([]Slot{old.slot})
 				}
 			}
 		}
