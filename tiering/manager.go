@@ -172,9 +172,6 @@ func (m *Manager) reserve(key *lookup.Key, owner uint32) (BlockID, bool) {
 	return s, ok
 }
 
-// Policy returns the policy that the Manager decides by.
-func (m *Manager) Policy() policy.Policy { return m.options.Policy }
-
 // BlockInfo describes one block in use, for people and for indexes.
 type BlockInfo struct {
 	Key        lookup.Key

@@ -1,13 +1,11 @@
 package tiering
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kvoffload/kvoffload/lookup"
-	"github.com/kvoffload/kvoffload/policy"
 )
-
-const policyWait = policy.Wait
 
 // Plan is what a request does now.
 type Plan struct {
@@ -75,6 +73,8 @@ func (r *Request) Replan() Plan {
 	r.begin(now, fresh)
 	return r.leave(r.decide(), now, repeated)
 }
+
+var errNotPlanned = fmt.Errorf("%w: Replan before Plan", lookup.ErrQuery)
 
 func refused(err error) Plan {
 	return Plan{Plan: lookup.Plan{Reason: lookup.ReasonRefused}, Err: err}

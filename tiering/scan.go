@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kvoffload/kvoffload/lookup"
+	"github.com/kvoffload/kvoffload/policy"
 	"github.com/kvoffload/kvoffload/tiering/internal/pool"
 )
 
@@ -302,7 +303,7 @@ func (r *Request) reportGaveUp(e GaveUpEvent, j *Job) {
 // Cut decides about a pending run.
 func (s *source) Cut(run lookup.Run) bool {
 	d := (*Request)(s).waits.Run(run)
-	if d.Verdict == policyWait {
+	if d.Verdict == policy.Wait {
 		return false
 	}
 	s.scan.cut = d.Reason

@@ -8,8 +8,6 @@ import (
 	"github.com/kvoffload/kvoffload/tiering/internal/pool"
 )
 
-var errNotPlanned = fmt.Errorf("%w: Replan before Plan", lookup.ErrQuery)
-
 // Store reserves room in the primary for blocks that the device has computed. The job
 // names exactly those of keys that need writing, and where; blocks that the primary
 // has already, or that are being written, are not in it. Copy them, then report each
