@@ -40,7 +40,7 @@ func printTable(out io.Writer, o options, speed float64, workload []sim.Request,
 	return w.Flush()
 }
 
-func rate(bytes int) string           { return fmt.Sprintf("%g GB/s", float64(bytes)/1e9) }
+func rate(bytes int64) string         { return fmt.Sprintf("%g GB/s", float64(bytes)/1e9) }
 func seconds(d time.Duration) string  { return fmt.Sprintf("%.2f s", d.Seconds()) }
 func tokens(n int) string             { return fmt.Sprintf("%.2f M", float64(n)/1e6) }
 func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }

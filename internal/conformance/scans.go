@@ -131,10 +131,15 @@ func planned(p lookup.Plan) outcome {
 	return outcome{wait: p.Action == lookup.Wait, n: p.Tokens, tailBoundary: p.TailBoundary}
 }
 
+// plan plans with a Scanner alone and, to the same end, through a Manager.
 func plan(l lookup.Layout, q lookup.Query, src lookup.Source, budget int) (lookup.Plan, error) {
 	s, err := lookup.NewScanner(l)
 	if err != nil {
 		return lookup.Plan{}, err
 	}
-	return s.Plan(&q, src, gate(budget))
+	p, err := s.Plan(&q, src, gate(budget))
+	if err != nil {
+		return p, err
+	}
+	return p, throughManager(l, q, src, budget, p)
 }

@@ -5,10 +5,10 @@ import "time"
 // link carries one transfer after the other at a constant bandwidth.
 type link struct {
 	agenda    *agenda
-	bandwidth int // bytes a second
+	bandwidth int64 // bytes a second
 	free      time.Duration
 	busy      time.Duration
-	bytes     int
+	bytes     int64
 }
 
 // carry transfers so many bytes after all that was given to the link before, and then
@@ -17,10 +17,10 @@ func (l *link) carry(bytes int, done func()) {
 	took := transferTime(bytes, l.bandwidth)
 	l.free = max(l.free, l.agenda.clock.now) + took
 	l.busy += took
-	l.bytes += bytes
+	l.bytes += int64(bytes)
 	l.agenda.plan(l.free, done)
 }
 
-func transferTime(bytes, bandwidth int) time.Duration {
+func transferTime(bytes int, bandwidth int64) time.Duration {
 	return time.Duration(float64(bytes) / float64(bandwidth) * float64(time.Second))
 }

@@ -28,7 +28,7 @@ type Params struct {
 	// PrimaryBlocks is the host's.
 	PrimaryBlocks int
 	// LoadBandwidth and StoreBandwidth are those of the host link, in bytes a second.
-	LoadBandwidth, StoreBandwidth int
+	LoadBandwidth, StoreBandwidth int64
 	// Disk is the directory tier; nil: none.
 	Disk *DiskParams
 	// Policy decides, and StalledAfter is the Manager's.
@@ -44,7 +44,7 @@ type DiskParams struct {
 	// Latency comes on top of each block read or written.
 	Latency time.Duration
 	// ReadBandwidth and WriteBandwidth in bytes a second.
-	ReadBandwidth, WriteBandwidth int
+	ReadBandwidth, WriteBandwidth int64
 	// QueueBlocks is how many writes may wait; more are declined.
 	QueueBlocks int
 }
@@ -107,24 +107,24 @@ func (p Params) blockBytes() int { return p.BytesPerToken * TokensPerBlock }
 // Validate reports every fault in one error, or nil.
 func (p Params) Validate() error {
 	var faults []error
-	positive := func(name string, n int) {
+	positive := func(name string, n int64) {
 		if n <= 0 {
 			faults = append(faults, fmt.Errorf("%s is %d, want more than 0", name, n))
 		}
 	}
-	positive("BytesPerToken", p.BytesPerToken)
-	positive("PrefillTokens", p.PrefillTokens)
-	positive("StepTokens", p.StepTokens)
-	positive("DecodeStep", int(p.DecodeStep))
-	positive("MaxRunning", p.MaxRunning)
-	positive("DeviceBlocks", p.DeviceBlocks)
-	positive("PrimaryBlocks", p.PrimaryBlocks)
+	positive("BytesPerToken", int64(p.BytesPerToken))
+	positive("PrefillTokens", int64(p.PrefillTokens))
+	positive("StepTokens", int64(p.StepTokens))
+	positive("DecodeStep", int64(p.DecodeStep))
+	positive("MaxRunning", int64(p.MaxRunning))
+	positive("DeviceBlocks", int64(p.DeviceBlocks))
+	positive("PrimaryBlocks", int64(p.PrimaryBlocks))
 	positive("LoadBandwidth", p.LoadBandwidth)
 	positive("StoreBandwidth", p.StoreBandwidth)
 	if d := p.Disk; d != nil {
 		positive("Disk.ReadBandwidth", d.ReadBandwidth)
 		positive("Disk.WriteBandwidth", d.WriteBandwidth)
-		positive("Disk.QueueBlocks", d.QueueBlocks)
+		positive("Disk.QueueBlocks", int64(d.QueueBlocks))
 		if d.CheckLatency < 0 || d.CheckPerKey < 0 || d.Latency < 0 {
 			faults = append(faults, errors.New("Disk has a negative latency"))
 		}

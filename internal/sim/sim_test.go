@@ -33,11 +33,11 @@ func small(rng *rand.Rand) Params {
 	p := base()
 	p.DeviceBlocks = 300 + rng.IntN(300)
 	p.PrimaryBlocks = 20 + rng.IntN(300)
-	p.StoreBandwidth = 200_000_000 + rng.IntN(gigabyte)
+	p.StoreBandwidth = 200_000_000 + rng.Int64N(gigabyte)
 	p.MaxRunning = 1 + rng.IntN(16)
 	if rng.IntN(3) > 0 {
 		disk := *Presets["tiered"]().Disk
-		disk.ReadBandwidth = 50_000_000 + rng.IntN(gigabyte)
+		disk.ReadBandwidth = 50_000_000 + rng.Int64N(gigabyte)
 		disk.QueueBlocks = 1 + rng.IntN(100)
 		p.Disk = &disk
 	}
