@@ -196,3 +196,30 @@ func TestP3_APromotedBlockIsHeldForWhoAskedForIt(t *testing.T) {
 	r.End()
 	require.Zero(t, m.Stats().Promoting)
 }
+
+func TestS8_AnInvalidQueryIsRefusedAndCountsNothing(t *testing.T) {
+	var events []tiering.PlanEvent
+	m := newRig(t, hooks(func(e *tiering.Events) {
+		e.Planned = func(e tiering.PlanEvent) { events = append(events, e) }
+	}))
+	m.stored(key(0))
+	r := m.begin("r")
+	requireLoad(t, r.Plan(ask(key(0))), 1)
+	for _, q := range []lookup.Query{
+		{Keys: [][]lookup.Key{span(0, 3)}, Tokens: perBlock},
+		{Keys: [][]lookup.Key{span(0, 1), nil}, Tokens: perBlock},
+		{Tokens: -1},
+	} {
+		p := r.Plan(q)
+		require.ErrorIs(t, p.Err, lookup.ErrQuery)
+		require.Equal(t, lookup.Plan{Reason: lookup.ReasonRefused}, p.Plan)
+		require.ErrorIs(t, r.Replan().Err, lookup.ErrQuery, "there is nothing to ask again")
+	}
+	for _, e := range events[1:] {
+		require.Zero(t, e.Answers)
+		require.Zero(t, e.Tokens)
+	}
+	require.Len(t, events, 7)
+	r.End()
+	m.atRest()
+}

@@ -117,11 +117,12 @@ func TestP6_KeysNamedInTheCallAreNotEvictedForIt(t *testing.T) {
 	m := newRig(t, blocks(4))
 	m.stored(span(0, 4)...)
 	r := m.begin("r")
-	j, err := r.Store([]lookup.Key{key(0), key(10), key(11), key(12)}, nil)
+	// Key 3 is the oldest.
+	j, err := r.Store([]lookup.Key{key(10), key(3), key(11), key(12)}, nil)
 	require.NoError(t, err)
 	require.Equal(t, 3, j.Len())
-	require.Equal(t, 1, j.Block(0).Index)
-	require.Equal(t, lookup.Hit, r.Lookup(key(0)))
+	require.Equal(t, 2, j.Block(1).Index)
+	require.Equal(t, lookup.Hit, r.Lookup(key(3)))
 	require.NoError(t, j.Finish(nil))
 	require.Zero(t, m.Stats().Claimed)
 }

@@ -242,8 +242,9 @@ func (r *Request) planEvent(p *Plan, now time.Duration, repeated bool) PlanEvent
 	if r.m.events.Planned == nil {
 		return PlanEvent{}
 	}
-	return PlanEvent{
-		Request: r.id, Plan: p.Plan, Repeated: repeated, Answers: r.scan.counts,
-		Tokens: r.scan.query.Tokens, Computed: r.scan.query.Computed, Waited: r.waited(now),
+	e := PlanEvent{Request: r.id, Plan: p.Plan, Repeated: repeated, Waited: r.waited(now)}
+	if p.Err == nil {
+		e.Answers, e.Tokens, e.Computed = r.scan.counts, r.scan.query.Tokens, r.scan.query.Computed
 	}
+	return e
 }
