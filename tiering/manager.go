@@ -61,7 +61,7 @@ func New(options Options) (*Manager, error) {
 		changed: make(chan struct{}, 1),
 		pool:    pool.New(o.Primary.Blocks, [4]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64(), rand.Uint64()}),
 	}
-	m.policy = containedPolicy{m, policy.Any(policy.Stalled{After: o.StalledAfter}, o.Policy)}
+	m.policy = containedPolicy{m, policy.Any(policy.Stalled{After: o.StalledAfter}, policy.Bounded(o.Policy))}
 	if p := m.time.start(o.Clock); p != nil {
 		return nil, fmt.Errorf("%w: Clock.Now panicked: %v", ErrOptions, p)
 	}

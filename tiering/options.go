@@ -69,7 +69,9 @@ type PrimaryOptions struct {
 // withDefaults returns a copy with every default filled in.
 func (o Options) withDefaults() Options {
 	o.Secondaries = append([]Secondary(nil), o.Secondaries...)
-	o.Policy = policy.Bounded(o.Policy)
+	if o.Policy == nil {
+		o.Policy = policy.Deadline{}
+	}
 	if o.Clock == nil {
 		o.Clock = clock.New()
 	}
