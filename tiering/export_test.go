@@ -29,3 +29,10 @@ func Open(j *Job, i int) bool {
 	defer j.m.mu.Unlock()
 	return j.open[i]
 }
+
+// Queued returns how many cascades wait for EndStep.
+func Queued(m *Manager) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.cascades)
+}

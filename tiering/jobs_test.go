@@ -220,6 +220,19 @@ func TestP8_AStoreCascadesOnceItIsAHitAndAPromotionDoesNot(t *testing.T) {
 	require.Empty(t, b.TakeStores())
 }
 
+func TestP8_WithoutEndStepTheQueueIsBounded(t *testing.T) {
+	a := tieringtest.NewTier("a")
+	m := newRig(t, tier(a), blocks(4))
+	for i := range 200 {
+		m.stored(key(i))
+		require.LessOrEqual(t, tiering.Queued(m.Manager), 2*4)
+	}
+	m.EndStep()
+	jobs := a.TakeStores()
+	require.Len(t, jobs, 1)
+	require.Equal(t, 4, jobs[0].Len(), "what is still there is offered")
+}
+
 func TestP8_ADeclineIsCountedAndNoFailure(t *testing.T) {
 	a := tieringtest.NewTier("a")
 	m := newRig(t, tier(a))

@@ -3,6 +3,7 @@ package tiering
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kvoffload/kvoffload/lookup"
@@ -116,6 +117,11 @@ type cascade struct {
 func (m *Manager) cascade(j *Job, b *JobBlock) {
 	if m.closed {
 		return
+	}
+	// Where EndStep is not called the queue must not grow for ever. More than every
+	// block for every tier can't be readable.
+	if len(m.cascades) >= 2*m.pool.Len()*len(m.tiers) {
+		m.cascades = slices.DeleteFunc(m.cascades, func(c cascade) bool { return !m.pool.Readable(c.block, c.gen) })
 	}
 	for _, t := range m.tiers {
 		m.cascades = append(m.cascades, cascade{t, j.request, b.Key, b.Block, b.Generation})
