@@ -79,7 +79,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.Float64Var(&o.speed, "speed", 0, "how many times as fast requests arrive; 0: so that prefill takes 0.7 of the device")
 	f.IntVar(&o.limit, "limit", 0, "stop after so many requests of the trace; 0: all")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the generated workload")
-	f.IntVar(&o.requests, "requests", 3000, "requests in the generated workload")
+	f.IntVar(&o.requests, "requests", 4000, "requests in the generated workload")
 	f.IntVar(&o.budget, "budget", 2048, "tokens that the budget policies recompute rather than wait for")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	if err := f.Parse(args); err != nil {

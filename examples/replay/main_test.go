@@ -97,7 +97,7 @@ func TestBadInputIsAClearError(t *testing.T) {
 // What the policies are for, on the generated workload: with a deadline no wait is
 // longer than that, and without one some are, when stores queue.
 func TestDeadlineBoundsTheWaitsOfABacklog(t *testing.T) {
-	code, out, errs := replayed(t, "-json", "-preset", "backlog", "-requests", "1500", "-speed", "2", "-policies", "always,deadline,budget+deadline")
+	code, out, errs := replayed(t, "-json", "-preset", "backlog", "-requests", "1500", "-speed", "1", "-policies", "always,deadline,budget+deadline")
 	require.Zero(t, code, errs)
 	var doc jsonOutput
 	require.NoError(t, json.Unmarshal([]byte(out), &doc))

@@ -36,7 +36,7 @@ func Generate(seed uint64, requests int) []Request {
 		tokens := len(blocks) * TokensPerBlock
 		at := start
 		for turn := 1 + rng.IntN(6); turn > 0 && len(list) < requests; turn-- {
-			tokens += 64 + int(rng.ExpFloat64()*1800)
+			tokens += 64 + int(rng.ExpFloat64()*4000)
 			tokens = min(tokens, 120_000)
 			for len(blocks)*TokensPerBlock < tokens {
 				blocks = append(blocks, fresh())
@@ -52,7 +52,7 @@ func Generate(seed uint64, requests int) []Request {
 				blocks[len(blocks)-1] = fresh()
 			}
 			tokens += output
-			at += 5 + rng.ExpFloat64()*40
+			at += 5 + rng.ExpFloat64()*60
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Request) int { return int(a.Arrival - b.Arrival) })
