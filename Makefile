@@ -1,5 +1,5 @@
 GO ?= go
-FUZZTIME ?= 10s
+FUZZTIME ?= 100000x
 BENCH ?= .
 BENCHTIME ?= 1s
 
@@ -28,7 +28,7 @@ lint: ## formatting and vet
 bench: ## benchmarks; BENCH and BENCHTIME choose
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) ./lookup ./policy ./tiering
 
-fuzz: ## every fuzz target for FUZZTIME
+fuzz: ## every fuzz target for FUZZTIME, a count (100000x) or a time (10s)
 	@for package in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
 			echo "$$package $$target"; \
