@@ -1,7 +1,10 @@
 package metrics
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,11 +27,12 @@ var WaitBuckets = []float64{
 	0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600,
 }
 
-// Collector counts events. Make it with New.
+// Collector counts events. Make it with New; a nil or zero Collector has no hooks and
+// no metrics, so that a host can leave metrics out without asking everywhere.
 type Collector struct {
 	answers    [lookup.Results]prometheus.Counter
 	plans      [lookup.Actions + 1][lookup.Reasons + 1]prometheus.Counter
-	waits      [lookup.Reasons + 1]prometheus.Observer
+	waits      [waitLabels]prometheus.Observer
 	cuts       prometheus.Counter
 	cutTokens  prometheus.Counter
 	loaded     prometheus.Counter
@@ -45,8 +49,23 @@ type Collector struct {
 // other is the label value of what is not known.
 const other = "other"
 
-// New makes a collector. The error is about ConstLabels: names that Prometheus or a
-// metric here can't have.
+// What a wait can be for. Only these, not every reason there is: each one costs a
+// series per bucket.
+const (
+	waitPending = iota
+	waitRetry
+	waitOther
+	waitLabels
+)
+
+var waitNames = [waitLabels]string{
+	waitPending: lookup.ReasonPending.String(),
+	waitRetry:   lookup.ReasonRetry.String(),
+	waitOther:   other,
+}
+
+// New makes a collector. The error tells of every one of ConstLabels that Prometheus or
+// a metric here can't have.
 func New(o Options) (*Collector, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -64,8 +83,8 @@ func New(o Options) (*Collector, error) {
 		}
 	}
 	waits := f.histogram("wait_seconds", "Time that a request waited, by what it waited for last; observed once, when the wait is over.", "for")
-	for r := range c.waits {
-		c.waits[r] = waits.WithLabelValues(reasonLabel(lookup.Reason(r)))
+	for w := range c.waits {
+		c.waits[w] = waits.WithLabelValues(waitNames[w])
 	}
 	c.cuts = f.counter("budget_cuts_total", "Plans in which a pending run was cut, since recomputing it is cheaper than waiting.").WithLabelValues()
 	c.cutTokens = f.counter("budget_cut_tokens_total", "Tokens given up by those cuts.").WithLabelValues()
@@ -86,25 +105,34 @@ func New(o Options) (*Collector, error) {
 	return c, nil
 }
 
+// ownLabels are the labels that metrics here have, and the one that histograms have.
+var ownLabels = []string{"result", "action", "reason", "for", "kind", "tier", "outcome", "where", "le"}
+
+// validate reports every fault in one error, or nil.
 func (o Options) validate() error {
-	for _, taken := range []string{"result", "action", "reason", "for", "kind", "tier", "outcome", "where", "le"} {
-		if _, ok := o.ConstLabels[taken]; ok {
-			return fmt.Errorf("metrics: ConstLabels has %q, which metrics have themselves", taken)
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(o.ConstLabels)) {
+		if slices.Contains(ownLabels, name) {
+			faults = append(faults, fmt.Errorf("%q is a label that metrics have themselves", name))
+			continue
 		}
-	}
-	for name := range o.ConstLabels {
 		// A metric with a senseless label can't be collected; better to hear of it now.
-		if _, err := prometheus.NewConstMetric(
-			prometheus.NewDesc("kvoffload_probe", "probe", nil, prometheus.Labels{name: o.ConstLabels[name]}),
-			prometheus.GaugeValue, 0); err != nil {
-			return fmt.Errorf("metrics: ConstLabels: %w", err)
+		probe := prometheus.NewDesc("kvoffload_probe", "probe", nil, prometheus.Labels{name: o.ConstLabels[name]})
+		if _, err := prometheus.NewConstMetric(probe, prometheus.GaugeValue, 0); err != nil {
+			faults = append(faults, fmt.Errorf("%q: %w", name, err))
 		}
 	}
-	return nil
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("metrics: invalid ConstLabels: %w", errors.Join(faults...))
 }
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	if c == nil {
+		return
+	}
 	for _, m := range c.all {
 		m.Describe(ch)
 	}
@@ -112,6 +140,9 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	if c == nil {
+		return
+	}
 	for _, m := range c.all {
 		m.Collect(ch)
 	}

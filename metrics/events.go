@@ -7,9 +7,12 @@ import (
 
 // Events returns the hooks that feed the collector, for tiering.Options.Events.
 func (c *Collector) Events() tiering.Events {
+	if c == nil || c.all == nil {
+		return tiering.Events{}
+	}
 	return tiering.Events{
 		Planned:   c.planned,
-		WaitEnded: func(e tiering.WaitEvent) { c.waits[bounded(int(e.For), lookup.Reasons)].Observe(e.Waited.Seconds()) },
+		WaitEnded: c.waitEnded,
 		GaveUp:    func(e tiering.GaveUpEvent) { c.byTier.of(e.Tier).gaveUp[bounded(int(e.Reason), lookup.Reasons)].Inc() },
 		JobEnded:  c.jobEnded,
 		Declined:  func(e tiering.JobEvent) { c.byTier.of(e.Tier).declined.Inc() },
@@ -54,6 +57,18 @@ func (c *Collector) planned(e tiering.PlanEvent) {
 	if p.Reason != lookup.ReasonRefused {
 		c.recomputed.Add(float64(max(e.Tokens-e.Computed-p.Tokens, 0)))
 	}
+}
+
+func (c *Collector) waitEnded(e tiering.WaitEvent) {
+	w := waitOther
+	switch e.For {
+	case lookup.ReasonPending:
+		w = waitPending
+	case lookup.ReasonRetry:
+		w = waitRetry
+	}
+	// A negative one would make the sum go down, which reads as a restart.
+	c.waits[w].Observe(max(0, e.Waited.Seconds()))
 }
 
 func (c *Collector) jobEnded(e tiering.JobEvent) {

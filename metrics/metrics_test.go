@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -74,11 +75,69 @@ func TestTwoManagersInOneRegistry(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestSenselessLabelsAreRefused(t *testing.T) {
-	for _, name := range []string{"tier", ""} {
-		_, err := metrics.New(metrics.Options{ConstLabels: prometheus.Labels{name: "x"}})
-		require.ErrorContains(t, err, "ConstLabels", name)
+func TestSenselessLabelsAreRefusedAllInOneError(t *testing.T) {
+	_, err := metrics.New(metrics.Options{ConstLabels: prometheus.Labels{
+		"tier": "x", "le": "x", "": "x", "model": "\xff", "engine": "0",
+	}})
+	require.EqualError(t, err, `metrics: invalid ConstLabels: "": "" is not a valid label name for metric "kvoffload_probe"
+"le" is a label that metrics have themselves
+"model": label value "\xff" is not valid UTF-8
+"tier" is a label that metrics have themselves`)
+}
+
+// A label that a metric has must be refused as a constant one, whatever metrics there are.
+func TestEveryLabelOfAMetricIsRefusedAsAConstantOne(t *testing.T) {
+	c := newCollector(t, nil)
+	every(c.Events())
+	r := prometheus.NewPedanticRegistry()
+	require.NoError(t, r.Register(c))
+	families, err := r.Gather()
+	require.NoError(t, err)
+	labels := map[string]bool{"le": true}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = true
+			}
+		}
 	}
+	for name := range labels {
+		_, err := metrics.New(metrics.Options{ConstLabels: prometheus.Labels{name: "x"}})
+		require.ErrorContains(t, err, "have themselves", name)
+	}
+}
+
+func TestNilAndZeroCollectorsDoNothing(t *testing.T) {
+	for _, c := range []*metrics.Collector{nil, {}} {
+		require.Equal(t, tiering.Events{}, c.Events())
+		r := prometheus.NewPedanticRegistry()
+		require.NoError(t, r.Register(c))
+		families, err := r.Gather()
+		require.NoError(t, err)
+		require.Empty(t, families)
+	}
+}
+
+// A hook that is not fed is a count that stays zero unnoticed.
+func TestEveryHookIsFed(t *testing.T) {
+	events := reflect.ValueOf(newCollector(t, nil).Events())
+	for i := range events.NumField() {
+		require.False(t, events.Field(i).IsNil(), events.Type().Field(i).Name)
+	}
+}
+
+func TestATiersNameNeedNotBeText(t *testing.T) {
+	c := newCollector(t, nil)
+	c.Events().Declined(tiering.JobEvent{Tier: "disk\xff"})
+	require.Equal(t, 1.0, sample(t, c, "kvoffload_declined_jobs_total", "disk\uFFFD"))
+}
+
+func TestAWaitIsNeverNegative(t *testing.T) {
+	c := newCollector(t, nil)
+	c.Events().WaitEnded(tiering.WaitEvent{For: lookup.ReasonRetry, Waited: -time.Second})
+	count, sum := observed(t, c)
+	require.EqualValues(t, 1, count)
+	require.Zero(t, sum)
 }
 
 // rig is a Manager on a mock clock that feeds a collector.
@@ -217,10 +276,28 @@ func TestDeadlineExpiriesAreCountedByTier(t *testing.T) {
 }
 
 func TestBookingAPlanAllocatesNothing(t *testing.T) {
-	planned := newCollector(t, nil).Events().Planned
-	e := tiering.PlanEvent{Plan: lookup.Plan{Action: lookup.Load, Reason: lookup.ReasonReady, Tokens: 160}, Tokens: 200}
-	e.Answers[lookup.Hit] = 10
-	require.Zero(t, testing.AllocsPerRun(100, func() { planned(e) }))
+	events := newCollector(t, nil).Events()
+	for a := range lookup.Actions {
+		for r := range lookup.Reasons {
+			e := tiering.PlanEvent{
+				Plan:   lookup.Plan{Action: lookup.Action(a), Reason: lookup.Reason(r), Tokens: 160, Cut: lookup.Run{Tokens: 16}},
+				Tokens: 200, Answers: [lookup.Results]int{1, 2, 3, 4},
+			}
+			require.Zero(t, testing.AllocsPerRun(10, func() { events.Planned(e) }), e.Plan)
+		}
+	}
+}
+
+// These come once per job or block, under load no less often; only a tier's first event
+// may cost something.
+func TestBookingAnEventOfAKnownTierAllocatesNothing(t *testing.T) {
+	events := newCollector(t, nil).Events()
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		events.WaitEnded(tiering.WaitEvent{For: lookup.ReasonPending, Waited: time.Second})
+		events.GaveUp(tiering.GaveUpEvent{Reason: lookup.ReasonKeyDeadline, Tier: "disk"})
+		events.JobEnded(tiering.JobEvent{Kind: tiering.CascadeJob, Tier: "disk", Blocks: 2, Failed: 1})
+		events.Evicted(tiering.EvictedEvent{})
+	}))
 }
 
 func TestCollectorIsSafeForConcurrentUse(t *testing.T) {
@@ -256,4 +333,21 @@ func Example() {
 	})
 	fmt.Println(err)
 	// Output: <nil>
+}
+
+// Hooks of your own beside the collector's.
+func ExampleCollector_Events() {
+	collector, err := metrics.New(metrics.Options{})
+	if err != nil {
+		panic(err)
+	}
+	events := collector.Events()
+	count := events.GaveUp
+	events.GaveUp = func(e tiering.GaveUpEvent) {
+		count(e)
+		fmt.Println("gave up on a block of", e.Tier, "after", e.Waited, "because of", e.Reason)
+	}
+	// Into tiering.Options{Events: events}; the Manager calls it like this:
+	events.GaveUp(tiering.GaveUpEvent{Reason: lookup.ReasonKeyDeadline, Tier: "disk", Waited: 5 * time.Second})
+	// Output: gave up on a block of disk after 5s because of key_deadline
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -70,7 +71,10 @@ func (t *tiers) of(name string) *tierCounters {
 	return c
 }
 
+// resolve makes the counters of one tier. A name that is no UTF-8 would make Prometheus
+// panic at each event.
 func (t *tiers) resolve(name string) *tierCounters {
+	name = strings.ToValidUTF8(name, "\uFFFD")
 	c := &tierCounters{declined: t.declined.WithLabelValues(name)}
 	for r := range c.gaveUp {
 		c.gaveUp[r] = t.gaveUp.WithLabelValues(reasonLabel(lookup.Reason(r)), name)
