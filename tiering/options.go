@@ -37,7 +37,8 @@ type Options struct {
 	// Policy decides between waiting and recomputing. Default policy.Deadline{},
 	// which bounds every wait and cuts nothing; a policy of package policy that
 	// bounds no wait gets that added, see policy.Bounded. To wait without a bound
-	// say policy.Always{}, or policy.NoLimit. A policy of your own waits as long
+	// say policy.Always{}, or policy.NoLimit, and StalledAfter: policy.NoLimit
+	// too, which applies whatever the policy. A policy of your own waits as long
 	// as it says.
 	Policy policy.Policy
 	// Clock is where time is read. Default the real clock.

@@ -111,8 +111,8 @@ func (s *scene) follow(p tiering.Plan) error {
 	switch p.Action {
 	case lookup.Load:
 		_, blocks := p.Claim.Group(0)
-		s.say("load %d tokens from %d claimed blocks, compute the other %d (%v)",
-			p.Tokens, len(blocks), 3*tokensPerBlock+1-p.Tokens, p.Reason)
+		s.say("load %d tokens from claimed blocks %v, compute the other %d (%v)",
+			p.Tokens, blocks, 3*tokensPerBlock+1-p.Tokens, p.Reason)
 		return p.Claim.Release() // once they have been copied
 	case lookup.Wait:
 		s.say("wait (%v), %v at most", p.Reason, p.Until)

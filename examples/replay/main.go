@@ -37,8 +37,12 @@ type options struct {
 	seed     uint64
 	requests int
 	budget   int
+	spread   bool
 	json     bool
 }
+
+// Slower than this an hour becomes half a century; faster, all arrive at once.
+const minSpeed, maxSpeed = 0.001, 1e6
 
 const (
 	exitOK    = 0
@@ -81,6 +85,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the generated workload")
 	f.IntVar(&o.requests, "requests", 4000, "requests in the generated workload")
 	f.IntVar(&o.budget, "budget", 2048, "tokens that the budget policies recompute rather than wait for")
+	f.BoolVar(&o.spread, "spread", false, "let requests of the same time arrive evenly until the next ones, where a trace's clock is coarse")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -97,8 +102,8 @@ func (o options) check(rest []string) error {
 	if len(rest) > 0 {
 		fault("unexpected argument %q", rest[0])
 	}
-	if !(o.speed >= 0 && o.speed <= 1e6) {
-		fault("-speed is %v, want 0 to 1e6", o.speed)
+	if o.speed != 0 && !(o.speed >= minSpeed && o.speed <= maxSpeed) {
+		fault("-speed is %v, want %v to %v, or 0 for the default", o.speed, minSpeed, maxSpeed)
 	}
 	if o.limit < 0 {
 		fault("-limit is %d, want 0 or more", o.limit)
@@ -132,7 +137,7 @@ func presetNames() []string {
 	return names
 }
 
-// load reads or generates the workload and brings it to speed.
+// load reads or generates the workload, and brings it to speed.
 func load(o options) (workload []sim.Request, speed float64, err error) {
 	if o.trace == "" {
 		workload = sim.Generate(o.seed, o.requests)
@@ -141,6 +146,12 @@ func load(o options) (workload []sim.Request, speed float64, err error) {
 	}
 	if o.limit > 0 && len(workload) > o.limit {
 		workload = workload[:o.limit]
+	}
+	if o.spread {
+		workload = sim.Spread(workload)
+	}
+	if err := sim.Presets[o.preset]().Fits(workload); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", errUsage, err)
 	}
 	if speed = o.speed; speed == 0 {
 		asked, _ := sim.Demand(workload)

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,6 +51,7 @@ func TestJSON(t *testing.T) {
 		p := doc.Policies[i]
 		require.Equal(t, name, p["name"])
 		require.EqualValues(t, 150, p["requests"])
+		require.Contains(t, p["wait_ms"], "p99")
 		for _, field := range []string{"max_wait_ms", "waited", "loaded_tokens", "recomputed_tokens", "lookups"} {
 			require.IsType(t, 0.0, p[field], field)
 		}
@@ -68,13 +71,45 @@ func TestTraceFile(t *testing.T) {
 	require.Contains(t, out, "trace: 2 requests, arrivals x 1:")
 }
 
+// A trace whose clock is coarse is played as it says, with a note, or spread.
+func TestCoarseClock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trace.jsonl")
+	var lines bytes.Buffer
+	for i := range 40 {
+		fmt.Fprintf(&lines, `{"timestamp": %d, "input_length": 6000, "output_length": 3, "hash_ids": [`, i/10*3000)
+		for block := range 12 {
+			fmt.Fprintf(&lines, "%d,", 100*i+block)
+		}
+		lines.Truncate(lines.Len() - 1)
+		lines.WriteString("]}\n")
+	}
+	require.NoError(t, os.WriteFile(path, lines.Bytes(), 0o600))
+	var p99 []float64
+	for _, args := range [][]string{{"-trace", path}, {"-trace", path, "-spread"}} {
+		code, out, errs := replayed(t, args...)
+		require.Zero(t, code, errs)
+		require.Equal(t, len(args) == 2, strings.Contains(out, "10.0 requests have the same time"))
+		_, out, _ = replayed(t, append(args, "-json")...)
+		var doc jsonOutput
+		require.NoError(t, json.Unmarshal([]byte(out), &doc))
+		require.Equal(t, len(args) == 3, doc.Spread)
+		p99 = append(p99, doc.Policies[0].TTFT.P99)
+	}
+	require.Less(t, p99[1], p99[0]/2)
+}
+
 func TestBadInputIsAClearError(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "bad.jsonl")
 	require.NoError(t, os.WriteFile(bad, []byte("{\"timestamp\": 0}\n"), 0o600))
+	long := filepath.Join(t.TempDir(), "long.jsonl")
+	line := `{"timestamp": 0, "input_length": 100, "output_length": 999999, "hash_ids": [1]}`
+	require.NoError(t, os.WriteFile(long, []byte(line), 0o600))
 	for want, args := range map[string][]string{
+		"number 1 of the workload needs 1954 blocks, there are 768":      {"-trace", long},
 		`-preset "moon" is not known, there are backlog, host, tiered`:   {"-preset", "moon"},
 		`policy "maybe" is not known, there are always, never`:           {"-policies", "always,maybe"},
-		"-speed is -1, want 0 to 1e6":                                    {"-speed", "-1"},
+		"-speed is -1, want 0.001 to 1e+06, or 0 for the default":        {"-speed", "-1"},
+		"-speed is 1e-12, want 0.001":                                    {"-speed", "1e-12"},
 		"-speed is NaN":                                                  {"-speed", "NaN"},
 		"-limit is -1, want 0 or more":                                   {"-limit", "-1"},
 		"-budget is -5, want 0 or more":                                  {"-budget", "-5"},

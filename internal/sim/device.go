@@ -67,6 +67,9 @@ func (d *device) fill(id uint64) {
 	d.cached[id] = &deviceBlock{id: id, users: 1}
 }
 
+// held counts the blocks that a request holds.
+func (d *device) held() int { return d.used - d.idle.Len() }
+
 func (d *device) hold(b *deviceBlock) {
 	if b.users == 0 {
 		d.idle.Remove(b.place)

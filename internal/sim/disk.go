@@ -12,7 +12,7 @@ import (
 type disk struct {
 	DiskParams
 	agenda  *agenda
-	bytes   int // of a block
+	bytes   int64 // of a block
 	changed func()
 
 	has map[lookup.Key]bool
@@ -23,7 +23,7 @@ type disk struct {
 	reads, writes []transfer
 	serving       bool
 	busy          time.Duration
-	moved         int // blocks
+	read, written int64 // blocks
 }
 
 type transfer struct {
@@ -37,7 +37,7 @@ const knownFor = time.Minute
 // checking marks a key whose check is under way.
 const checking = time.Duration(-1)
 
-func newDisk(p DiskParams, a *agenda, bytes int) *disk {
+func newDisk(p DiskParams, a *agenda, bytes int64) *disk {
 	return &disk{
 		DiskParams: p, agenda: a, bytes: bytes,
 		has: make(map[lookup.Key]bool), known: make(map[lookup.Key]time.Duration),
@@ -106,11 +106,13 @@ func (d *disk) serve() {
 	}
 	d.serving = true
 	d.busy += took
-	d.moved++
 	d.agenda.plan(d.agenda.clock.now+took, func() {
 		d.serving = false
 		if next.job.Kind() == tiering.CascadeJob {
+			d.written++
 			d.has[next.job.Block(next.at).Key] = true
+		} else {
+			d.read++
 		}
 		_ = next.job.Done(next.at, nil) // an error would say that it was reported before
 		d.serve()

@@ -18,6 +18,8 @@ type engine struct {
 	device  *device
 	loads   link
 	stores  link
+	staging link // to the write buffer, where there is one
+	staged  int  // blocks in it
 	disk    *disk
 
 	arrivals []Request
@@ -35,7 +37,8 @@ type job struct {
 	handle *tiering.Request
 	ids    []uint64 // of the blocks that have keys
 	keys   []lookup.Key
-	blocks int  // on the device, from admission on
+	blocks int  // on the device, from admission until nothing reads them
+	over   bool // all output is there
 	parked bool // until it is worth asking again
 	asked  bool
 	told   bool // to wait, ever
@@ -45,7 +48,9 @@ type job struct {
 	onDevice, loaded int // tokens that need not be computed
 	computed         int // prompt tokens that are on the device
 	filled           int // blocks of ids that are on the device
-	stored           int // blocks of ids that were offered to the host
+	prefilled        int // tokens computed, counted where they are
+	stored           int // blocks of ids that the host has or was handed
+	storing          int // blocks being read from the device by a store
 	generated        int
 }
 
@@ -72,6 +77,7 @@ func Run(ctx context.Context, p Params, workload []Request, progress func(done i
 			}
 		}
 	}
+	e.result.Served = e.clock.now
 	e.drain()
 	e.finish()
 	return e.result, e.result.Check()
@@ -80,14 +86,14 @@ func Run(ctx context.Context, p Params, workload []Request, progress func(done i
 func newEngine(p Params, workload []Request) (*engine, error) {
 	e := &engine{Params: p, clock: newClock(), device: newDevice(p.DeviceBlocks), arrivals: workload,
 		byHandle: make(map[*tiering.Request]*job)}
-	for i, r := range workload {
-		if need := blocksFor(r.Input + r.Output); need > p.DeviceBlocks {
-			return nil, fmt.Errorf("sim: request %d needs %d device blocks, there are %d", i, need, p.DeviceBlocks)
-		}
+	if err := p.Fits(workload); err != nil {
+		return nil, err
 	}
+	e.result.Requests = len(workload)
 	e.agenda.clock = e.clock
 	e.loads = link{agenda: &e.agenda, bandwidth: p.LoadBandwidth}
 	e.stores = link{agenda: &e.agenda, bandwidth: p.StoreBandwidth}
+	e.staging = link{agenda: &e.agenda, bandwidth: p.LoadBandwidth}
 	o := tiering.Options{
 		Layout:  lookup.Layout{Groups: []lookup.Group{{TokensPerBlock: TokensPerBlock}}},
 		Primary: tiering.PrimaryOptions{Blocks: p.PrimaryBlocks},
@@ -206,9 +212,6 @@ func (e *engine) ask(j *job) error {
 		return p.Err
 	}
 	if p.Action == lookup.Wait {
-		if !j.told {
-			e.result.Waited++
-		}
 		j.parked, j.told, j.since = true, true, e.clock.now
 		return nil
 	}
@@ -228,7 +231,7 @@ func (e *engine) ask(j *job) error {
 func (e *engine) load(j *job, p tiering.Plan) {
 	e.loading++
 	_, blocks := p.Claim.Group(0)
-	e.loads.carry(len(blocks)*e.blockBytes(), func() {
+	e.loads.carry(int64(len(blocks))*e.blockBytes(), func() {
 		e.loading--
 		if err := p.Claim.Release(); err != nil {
 			e.result.fault(err)
@@ -270,7 +273,6 @@ func (e *engine) compute() (took time.Duration, work []chunk) {
 		}
 	}
 	prefill := e.StepTokens - left
-	e.result.ComputedTokens += prefill
 	took = time.Duration(float64(prefill) / float64(e.PrefillTokens) * float64(time.Second))
 	if decodes {
 		took = max(took, e.DecodeStep)
@@ -284,6 +286,7 @@ func (e *engine) account(work []chunk) {
 	for _, c := range work {
 		j := c.job
 		if c.tokens > 0 {
+			j.prefilled += c.tokens
 			e.advance(j, c.tokens)
 			e.store(j)
 			if j.computed < j.Input {
@@ -302,47 +305,12 @@ func (e *engine) account(work []chunk) {
 	}
 	still := e.running[:0]
 	for _, j := range e.running {
-		if j.blocks > 0 {
+		if !j.over {
 			still = append(still, j)
 		}
 	}
 	clear(e.running[len(still):])
 	e.running = still
-}
-
-// store offers what was computed to the host.
-func (e *engine) store(j *job) {
-	if j.stored >= j.filled {
-		return
-	}
-	keys := j.keys[j.stored:j.filled]
-	ends := make([]int, len(keys))
-	for i := range ends {
-		ends[i] = (j.stored + i + 1) * TokensPerBlock
-	}
-	write, err := j.handle.Store(keys, ends)
-	if err != nil {
-		e.result.StoresRefused += len(keys)
-		j.stored = j.filled
-		return
-	}
-	j.stored = j.filled
-	for i := range write.Len() {
-		e.stores.carry(e.blockBytes(), func() {
-			if err := write.Done(i, nil); err != nil {
-				e.result.fault(err)
-			}
-		})
-	}
-}
-
-func (e *engine) end(j *job) {
-	j.handle.End()
-	delete(e.byHandle, j.handle)
-	e.device.leave(j.ids, j.blocks)
-	j.blocks = 0
-	computed := j.Input - j.onDevice - j.loaded
-	e.result.addRequest(j, computed)
 }
 
 // sleep lets time pass until something happens: an arrival, the end of a transfer, or
@@ -371,16 +339,6 @@ func (e *engine) drain() {
 			return
 		}
 		e.agenda.advance(at)
-	}
-}
-
-func (e *engine) finish() {
-	r := &e.result
-	r.Elapsed = e.clock.now
-	r.Stats = e.manager.Stats()
-	r.LinkBusy = []time.Duration{e.loads.busy, e.stores.busy}
-	if e.disk != nil {
-		r.LinkBusy = append(r.LinkBusy, e.disk.busy)
 	}
 }
 

@@ -29,6 +29,10 @@ type Params struct {
 	PrimaryBlocks int
 	// LoadBandwidth and StoreBandwidth are those of the host link, in bytes a second.
 	LoadBandwidth, StoreBandwidth int64
+	// StagingBlocks is the size of a write buffer in the engine's own memory, which
+	// stores reach at LoadBandwidth and leave at StoreBandwidth; when it is full nothing
+	// is offered. 0: there is none, and a block stays on the device until it is stored.
+	StagingBlocks int
 	// Disk is the directory tier; nil: none.
 	Disk *DiskParams
 	// Policy decides, and StalledAfter is the Manager's.
@@ -64,13 +68,16 @@ var Presets = map[string]func() Params{
 		p.LoadBandwidth, p.StoreBandwidth = 50*gigabyte, 50*gigabyte
 		return p
 	},
-	// backlog: the same memory behind stores that queue at 0.9 GB/s, 75 ms a block, as
-	// where host memory is remote or shared (reports run from 20 ms to 2.2 s a block).
-	// Prefill makes KV faster than that while traffic is high.
+	// backlog: a terabyte of remote or shared memory, written at 0.9 GB/s, 75 ms a block
+	// (reports of one write run from 20 ms to 2.2 s), from a buffer of as much host
+	// memory as tiered has. Prefill makes KV faster than that while traffic is high.
+	// Without a buffer nobody would wait for a store: what is still to be stored would
+	// be on the device, and found there.
 	"backlog": func() Params {
 		p := base()
 		p.PrimaryBlocks = 1024 * blocksPerGiB
 		p.StoreBandwidth = 900_000_000
+		p.StagingBlocks = 128 * blocksPerGiB
 		return p
 	},
 	// tiered: host memory much smaller than the working set, and behind it a directory
@@ -102,7 +109,7 @@ func base() Params {
 	}
 }
 
-func (p Params) blockBytes() int { return p.BytesPerToken * TokensPerBlock }
+func (p Params) blockBytes() int64 { return int64(p.BytesPerToken) * TokensPerBlock }
 
 // Validate reports every fault in one error, or nil.
 func (p Params) Validate() error {
@@ -121,6 +128,9 @@ func (p Params) Validate() error {
 	positive("PrimaryBlocks", int64(p.PrimaryBlocks))
 	positive("LoadBandwidth", p.LoadBandwidth)
 	positive("StoreBandwidth", p.StoreBandwidth)
+	if p.StagingBlocks < 0 {
+		faults = append(faults, fmt.Errorf("StagingBlocks is %d, want 0 or more", p.StagingBlocks))
+	}
 	if d := p.Disk; d != nil {
 		positive("Disk.ReadBandwidth", d.ReadBandwidth)
 		positive("Disk.WriteBandwidth", d.WriteBandwidth)
@@ -133,4 +143,18 @@ func (p Params) Validate() error {
 		return nil
 	}
 	return fmt.Errorf("sim: invalid parameters: %w", errors.Join(faults...))
+}
+
+// ErrTooLong is wrapped by the error about a request that the device can't hold.
+var ErrTooLong = errors.New("sim: request is too long for the device")
+
+// Fits reports the first request of a workload that the device can't hold, or nil.
+func (p Params) Fits(workload []Request) error {
+	for i, r := range workload {
+		if need := blocksFor(r.Input + r.Output); need > p.DeviceBlocks {
+			return fmt.Errorf("%w: number %d of the workload needs %d blocks, there are %d",
+				ErrTooLong, i+1, need, p.DeviceBlocks)
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -11,39 +12,60 @@ import (
 
 // Result is what a run came to.
 type Result struct {
+	// Requests is how many the workload has.
+	Requests int
 	// TTFT has the time from arrival to first token of each request.
 	TTFT []time.Duration
-	// Waited counts the requests that were told to wait, MaxWait is the longest that
-	// one spent so: not with the time after it was woken, for a place on the device.
-	Waited  int
+	// Waits has what each request that was told to wait spent so: not with the time
+	// after it was woken, for a place on the device. MaxWait is the longest.
+	Waits   []time.Duration
 	MaxWait time.Duration
 	// Tokens of all prompts: found on the device, loaded from the host, computed.
 	PromptTokens, DeviceTokens, LoadedTokens, RecomputedTokens int
-	// ComputedTokens is the same as RecomputedTokens, counted where they were computed.
-	ComputedTokens int
 	// GivenUpTokens were cut, or belong to blocks given up, by the policy.
 	GivenUpTokens int
 	// Plans and Lookups count questions, and the blocks asked for in them.
 	Plans, Lookups int
-	// StoresRefused counts blocks for which the primary had no room.
+	// StoresRefused counts blocks that were never stored, for want of room in the
+	// primary or on the way to it.
 	StoresRefused int
-	// DeviceBusy and Elapsed are virtual time; LinkBusy that of each transfer channel.
-	DeviceBusy, Elapsed time.Duration
-	LinkBusy            []time.Duration
-	Stats               tiering.Stats
+	// DeviceBusy is how long the device computed, Served how long it took until the
+	// last request was over, Elapsed until the last transfer was.
+	DeviceBusy, Served, Elapsed time.Duration
+	// Channels are what carried blocks; those of the disk share DiskBusy.
+	Channels []Channel
+	DiskBusy time.Duration
+	// DeviceHeld counts device blocks that are held at the end.
+	DeviceHeld int
+	Stats      tiering.Stats
 
 	faults []error
+}
+
+// Channel is something that carries blocks.
+type Channel struct {
+	Name      string
+	Bandwidth int64 // bytes a second
+	// Bytes went through it, Wanted should have, counted where they came to.
+	Bytes, Wanted int64
 }
 
 func (r *Result) fault(err error) { r.faults = append(r.faults, err) }
 
 // addRequest books a request that has ended.
-func (r *Result) addRequest(j *job, computed int) {
+func (r *Result) addRequest(j *job) {
 	r.PromptTokens += j.Input
 	r.DeviceTokens += j.onDevice
 	r.LoadedTokens += j.loaded
-	r.RecomputedTokens += computed
-	r.MaxWait = max(r.MaxWait, j.waited)
+	r.RecomputedTokens += j.prefilled
+	if j.told {
+		r.Waits = append(r.Waits, j.waited)
+		r.MaxWait = max(r.MaxWait, j.waited)
+	}
+	if sum := j.onDevice + j.loaded + j.prefilled; sum != j.Input {
+		r.fault(fmt.Errorf("a request of %d tokens had %d on the device, %d loaded and %d computed",
+			j.Input, j.onDevice, j.loaded, j.prefilled))
+	}
 }
 
 // Check reports what can't be: work that came from nowhere or was lost, a transfer
@@ -51,19 +73,26 @@ func (r *Result) addRequest(j *job, computed int) {
 func (r *Result) Check() error {
 	faults := slices.Clone(r.faults)
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if sum := r.DeviceTokens + r.LoadedTokens + r.ComputedTokens; sum != r.PromptTokens {
+	if sum := r.DeviceTokens + r.LoadedTokens + r.RecomputedTokens; sum != r.PromptTokens {
 		fault("%d tokens found, loaded and computed, %d needed", sum, r.PromptTokens)
 	}
-	if r.ComputedTokens != r.RecomputedTokens {
-		fault("%d tokens computed on the device, %d for requests", r.ComputedTokens, r.RecomputedTokens)
+	if len(r.TTFT) != r.Requests {
+		fault("%d of %d requests were answered", len(r.TTFT), r.Requests)
 	}
-	for i, busy := range r.LinkBusy {
-		if busy > r.Elapsed {
-			fault("channel %d was busy for %v of %v", i, busy, r.Elapsed)
+	for _, c := range r.Channels {
+		if c.Bytes != c.Wanted {
+			fault("%s carried %d bytes, %d arrived", c.Name, c.Bytes, c.Wanted)
+		}
+		// A transfer's time is rounded down to a nanosecond.
+		if need := float64(c.Bytes) / float64(c.Bandwidth); need > r.Elapsed.Seconds()*(1+1e-6) {
+			fault("%s carried %d bytes in %v", c.Name, c.Bytes, r.Elapsed)
 		}
 	}
-	if r.DeviceBusy > r.Elapsed {
-		fault("the device was busy for %v of %v", r.DeviceBusy, r.Elapsed)
+	if r.DiskBusy > r.Elapsed || r.DeviceBusy > r.Served {
+		fault("disk busy for %v of %v, device for %v of %v", r.DiskBusy, r.Elapsed, r.DeviceBusy, r.Served)
+	}
+	if r.DeviceHeld != 0 {
+		fault("%d device blocks are held", r.DeviceHeld)
 	}
 	if s := r.Stats; s.Claimed+s.Pending+s.Promoting+s.Requests+s.Parked+s.Jobs != 0 {
 		fault("left behind: %+v", s)
@@ -77,26 +106,26 @@ func (r *Result) Check() error {
 	return fmt.Errorf("sim: work is not conserved: %w", errors.Join(faults...))
 }
 
-// Mean returns the mean of the times to first token.
-func (r *Result) Mean() time.Duration {
-	if len(r.TTFT) == 0 {
+// Mean returns the mean of some times, 0 of none.
+func Mean(times []time.Duration) time.Duration {
+	if len(times) == 0 {
 		return 0
 	}
 	var sum time.Duration
-	for _, t := range r.TTFT {
+	for _, t := range times {
 		sum += t
 	}
-	return sum / time.Duration(len(r.TTFT))
+	return sum / time.Duration(len(times))
 }
 
-// Percentiles returns those of the times to first token: the smallest that so many
-// percent are not above.
-func (r *Result) Percentiles(percents ...float64) []time.Duration {
-	sorted := slices.Sorted(slices.Values(r.TTFT))
+// Percentiles returns those of some times: the smallest that so many percent are not
+// above; 0 of none.
+func Percentiles(times []time.Duration, percents ...float64) []time.Duration {
+	sorted := slices.Sorted(slices.Values(times))
 	list := make([]time.Duration, len(percents))
 	for i, p := range percents {
 		if n := len(sorted); n > 0 {
-			rank := int(p/100*float64(n)+0.999999) - 1
+			rank := int(math.Ceil(p*float64(n)/100)) - 1
 			list[i] = sorted[min(max(rank, 0), n-1)]
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -19,6 +20,7 @@ const (
 	maxLine     = 16 << 20
 	maxTokens   = 16 << 20
 	maxRequests = 10_000_000
+	maxBlocks   = 100_000_000 // of all requests
 	maxArrival  = int64(366 * 24 * time.Hour / time.Millisecond)
 )
 
@@ -41,7 +43,7 @@ func ReadTrace(r io.Reader, limit int) ([]Request, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	var list []Request
-	n := 0
+	n, blocks := 0, 0
 	for len(list) < limit && lines.Scan() {
 		n++
 		line := bytes.TrimSpace(lines.Bytes())
@@ -51,6 +53,9 @@ func ReadTrace(r io.Reader, limit int) ([]Request, error) {
 		request, err := parseLine(line)
 		if err == nil && len(list) > 0 && request.Arrival < list[len(list)-1].Arrival {
 			err = errors.New("timestamp is before that of the line above")
+		}
+		if blocks += len(request.Blocks); err == nil && blocks > maxBlocks {
+			err = fmt.Errorf("hash_ids: more than %d in all", maxBlocks)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrTrace, n, err)
@@ -87,8 +92,22 @@ func parseLine(line []byte) (Request, error) {
 	case len(t.Blocks) != blocksFor(*t.Input):
 		return Request{}, fmt.Errorf("hash_ids has %d ids, %d tokens have %d blocks", len(t.Blocks), *t.Input, blocksFor(*t.Input))
 	}
+	if id, twice := repeated(t.Blocks); twice {
+		return Request{}, fmt.Errorf("hash_ids has %d twice, but equal ids are equal prefixes", id)
+	}
 	return Request{
 		Arrival: time.Duration(*t.Timestamp * float64(time.Millisecond)),
 		Input:   *t.Input, Output: *t.Output, Blocks: t.Blocks,
 	}, nil
+}
+
+// repeated returns an id that a list has twice.
+func repeated(ids []uint64) (uint64, bool) {
+	sorted := slices.Sorted(slices.Values(ids))
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return sorted[i], true
+		}
+	}
+	return 0, false
 }

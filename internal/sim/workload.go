@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -55,17 +56,55 @@ func Generate(seed uint64, requests int) []Request {
 			at += 5 + rng.ExpFloat64()*60
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Request) int { return int(a.Arrival - b.Arrival) })
+	slices.SortStableFunc(list, func(a, b Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
 	return list
 }
 
-// Scale makes a workload arrive so many times as fast.
+// maxArrivalTime keeps all times of a run far from the end of what a Duration holds.
+const maxArrivalTime = 100 * 366 * 24 * time.Hour
+
+// Scale makes a workload arrive so many times as fast. An arrival later than after a
+// hundred years is put there.
 func Scale(workload []Request, speed float64) []Request {
 	scaled := slices.Clone(workload)
 	for i := range scaled {
-		scaled[i].Arrival = time.Duration(float64(scaled[i].Arrival) / speed)
+		scaled[i].Arrival = time.Duration(min(float64(scaled[i].Arrival)/speed, float64(maxArrivalTime)))
 	}
 	return scaled
+}
+
+// Spread makes requests that arrive at the same time arrive evenly until the next ones
+// do, for traces whose clock is too coarse to tell them apart. The last ones get the
+// time that those before had.
+func Spread(workload []Request) []Request {
+	spread := slices.Clone(workload)
+	var gap time.Duration
+	for first := 0; first < len(spread); {
+		at, next := spread[first].Arrival, first
+		for next < len(spread) && spread[next].Arrival == at {
+			next++
+		}
+		if next < len(spread) {
+			gap = spread[next].Arrival - at
+		}
+		for i := first; i < next; i++ {
+			share := float64(i-first) / float64(next-first)
+			spread[i].Arrival = at + time.Duration(share*float64(gap))
+		}
+		first = next
+	}
+	return spread
+}
+
+// Together returns how many requests arrive at the same time, on average.
+func Together(workload []Request) float64 {
+	times := 0
+	for i, r := range workload {
+		if i == 0 || r.Arrival != workload[i-1].Arrival {
+			times++
+		}
+	}
+	return float64(len(workload)) / float64(max(times, 1))
 }
 
 // Demand returns the prompt tokens a second that a workload asks for, and those that
